@@ -100,7 +100,7 @@ class MediaPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePart(MediaPart):
-    """A picture; ``width`` and ``height`` in pixels where known, ``detail`` as the provider names it."""
+    """A picture: ``width`` and ``height`` in pixels, ``detail`` as the provider names it."""
 
     width: int | None = None
     height: int | None = None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
 MAX_JSON_DEPTH = 64
@@ -15,8 +15,8 @@ MAX_JSON_DEPTH = 64
 def clean_text(text: str) -> str:
     """Return ``text`` with everything replaced that a database may refuse.
 
-    A NUL becomes ``\N{SYMBOL FOR NULL}`` and a lone surrogate becomes U+FFFD, both visible. Halves of a
-    surrogate pair that arrived in two pieces are joined again. Other text comes back unchanged,
+    A NUL becomes U+2400 (the symbol for it) and a lone surrogate U+FFFD, both visible. Halves of
+    a surrogate pair that arrived in two pieces are joined again. Other text comes back unchanged,
     as the same object.
     """
     if "\0" in text:
