@@ -1,0 +1,29 @@
+"""What the engine works with: options, clock, counter and models of one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any
+
+from om_django.core.config import MemoryConfig
+from om_django.core.tokens import TokenCounter
+from om_django.llm.base import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """``observer`` and ``reflector`` return the model for an input of so many tokens."""
+
+    config: MemoryConfig
+    counter: TokenCounter
+    now: Callable[[], datetime]
+    zone: tzinfo
+    resolve: Callable[[Any], Model]
+
+    def observer(self, input_tokens: int) -> Model:
+        return self.resolve(self.config.observer_model)
+
+    def reflector(self, input_tokens: int) -> Model:
+        return self.resolve(self.config.reflector_model)
