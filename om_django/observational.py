@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 from asgiref.sync import sync_to_async
@@ -55,17 +55,18 @@ class ObservationalMemory:
     def __repr__(self) -> str:
         return f"<ObservationalMemory {self.name!r}>"
 
-    @cached_property
+    @property
     def services(self) -> Services:
-        """What the engine works with."""
+        """What the engine works with. The default counter may change for a better one."""
         return Services(
             config=self.config,
             counter=self._counter or default_counter(),
             now=self._clock,
-            zone=self._zone(),
+            zone=self._zone,
             resolve=resolve_model,
         )
 
+    @cached_property
     def _zone(self) -> tzinfo:
         name = self.config.time_zone
         return ZoneInfo(name) if name else timezone.get_default_timezone()
@@ -182,7 +183,7 @@ class Memories:
 
 memories = Memories()
 #: The memory named "default".
-memory: ObservationalMemory = ConnectionProxy(memories, "default")  # type: ignore[assignment]
+memory = cast(ObservationalMemory, ConnectionProxy(cast(Any, memories), "default"))
 
 
 def reset_memories(*, setting: str, **kwargs: Any) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from asgiref.sync import sync_to_async
 from django.db import connections
@@ -67,8 +67,7 @@ def run(flow: Flow[T]) -> T:
             else:
                 item = flow.send(_ask(item))
     except StopIteration as stop:
-        result: T = stop.value
-        return result
+        return cast(T, stop.value)
     finally:
         flow.close()
 
@@ -81,7 +80,7 @@ async def arun(flow: Flow[T]) -> T:
         while True:
             item, done, result = await advance(flow, reply)
             if done:
-                return result
+                return cast(T, result)
             if isinstance(item, Pause):
                 await asyncio.sleep(item.seconds)
                 reply = None
@@ -117,7 +116,7 @@ def _ask(job: ModelJob) -> Reply:
     )
     thread.start()
     thread.join(job.timeout)
-    return outcome[0] if outcome else ModelTimeout(f"no answer within {job.timeout:g} s")
+    return outcome[0] if outcome else ModelTimeout(f"no answer within {job.timeout:.2g} s")
 
 
 async def _aask(job: ModelJob) -> Reply:
@@ -125,7 +124,7 @@ async def _aask(job: ModelJob) -> Reply:
         async with asyncio.timeout(job.timeout):
             return await job.model.agenerate(replace(job.request, timeout=job.timeout))
     except TimeoutError:
-        return ModelTimeout(f"no answer within {job.timeout:g} s")
+        return ModelTimeout(f"no answer within {job.timeout:.2g} s")
     except Exception as error:  # noqa: BLE001 # any fault of a model is an answer here
         return _as_model_error(error)
 

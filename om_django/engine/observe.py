@@ -114,7 +114,7 @@ def _best_answer(
     model: Model,
     messages: Sequence[Message],
     deadline: float,
-) -> Flow[tuple[_Candidate, Sequence[Message]]]:
+) -> Flow[tuple[_Candidate, tuple[Message, ...]]]:
     """Ask until an answer is sound and short enough; else the shortest sound one."""
     task = observer_task(services, loaded, messages)
     candidates: list[_Candidate] = []

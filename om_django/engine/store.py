@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections, transaction
 from django.db.models import F, Value
@@ -15,11 +15,12 @@ from om_django.core.messages import (
     ROLES,
     InvalidMessage,
     Message,
+    clean_mapping,
     part_from_json,
     part_to_json,
     validate_part,
 )
-from om_django.core.text import clean_json, clean_text
+from om_django.core.text import clean_text
 from om_django.core.tokens import TokenCounter, count_message
 from om_django.exceptions import ThreadNotFound
 from om_django.models import Cursor, GroupState, MemoryRecord, ObservationGroup, Scope, Thread
@@ -44,7 +45,7 @@ class Loaded:
         return [group.text for group in self.groups]
 
 
-def check_key(name: str, value: str) -> str:
+def check_key(name: str, value: object) -> str:
     """Return a thread id or resource that can be stored and compared exactly."""
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_KEY or clean_text(value) != value:
         raise InvalidMessage(
@@ -194,7 +195,7 @@ def prepare(message: Message, counter: TokenCounter, now: datetime, model: str =
         message,
         parts=parts,
         created_at=created_at,
-        metadata=clean_json(message.metadata),
+        metadata=clean_mapping(message.metadata),
         model=clean_text(message.model)[:255],
     )
     provider, _, name = (model or message.model).partition("/")
@@ -275,10 +276,10 @@ def _to_row(thread: Thread, message: Message, position: int, tokenizer: str) -> 
         client_id=message.client_id,
         model=message.model,
         metadata=dict(message.metadata),
-        tokens=message.tokens,
+        tokens=message.tokens or 0,
         part_tokens=list(message.part_tokens or ()),
         tokenizer=tokenizer,
-        created_at=message.created_at,
+        created_at=cast(datetime, message.created_at),
     )
 
 
