@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from .log import MARKS, cap_lines, escape_tags, is_heading
@@ -146,25 +146,29 @@ def _split(text: str) -> tuple[str | None, str, bool]:
     return joined, "\n".join(outside), closed
 
 
-def _section(slug: str) -> re.Pattern[str]:
+def _section(text: str, slug: str) -> Iterator[re.Match[str]]:
+    """Find the sections of a slug: opened at the start of a line, up to the next closing tag."""
     name = re.escape(slug)
-    return re.compile(
-        rf"^[ \t]*<{name}>(?P<value>.*?)</{name}>[ \t]*$", re.DOTALL | re.MULTILINE | re.IGNORECASE
+    pattern = re.compile(
+        rf"^[ \t]*<{name}>(?P<value>.*?)</{name}>", re.DOTALL | re.MULTILINE | re.IGNORECASE
     )
+    # Nothing is searched behind the last closing tag: openings there would each scan to the end.
+    return pattern.finditer(text, 0, text.lower().rfind(f"</{slug}>") + len(slug) + 3)
 
 
 def _sections(text: str, slugs: Collection[str]) -> dict[str, str]:
     """Return the last section of each slug: "" when it is empty, no entry when it is absent."""
     values: dict[str, str] = {}
     for slug in slugs:
-        for match in _section(slug).finditer(text):
+        for match in _section(text, slug):
             values[slug] = escape_tags(match["value"].strip())
     return values
 
 
 def _strip_sections(text: str, slugs: Collection[str]) -> str:
     for slug in slugs:
-        text = _section(slug).sub("", text)
+        for match in reversed(list(_section(text, slug))):
+            text = text[: match.start()] + text[match.end() :]
     return text
 
 

@@ -31,7 +31,7 @@ MAX_RESULT_TOKENS = 5_000
 MAX_ARGS_TOKENS = 2_000
 MAX_SECRET_CHARS = 256
 _IMAGE_NAME = re.compile(r"\.(?:png|jpe?g|webp|gif|bmp|tiff?|hei[cf]|avif)$", re.IGNORECASE)
-_REMINDER = re.compile(r"\s*<system-reminder\b[^>]*>.*?</system-reminder>\s*", re.DOTALL)
+_REMINDER = re.compile(r"<system-reminder\b[^>]{0,200}>.*?</system-reminder>", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class _Writer:
 
     def _render(self, message: Message, part: Part) -> Iterable[tuple[str, str]]:
         if isinstance(part, TextPart):
-            text = _REMINDER.sub("", part.text) if "<system-reminder" in part.text else part.text
+            text = without_reminders(part.text)
             yield message.role.capitalize(), cut_tokens(text, self._limits.text, self._count)
         elif isinstance(part, ReasoningPart):
             yield "Reasoning", cut_tokens(part.text, self._limits.text, self._count)
@@ -157,6 +157,16 @@ class _Writer:
             return "Image", f"[Image #{self._images}{': ' + name if name else ''}]"
         self._files += 1
         return "File", f"[File #{self._files}{': ' + name if name else ''}]"
+
+
+def without_reminders(text: str) -> str:
+    """Return text without the reminders that an application puts in for the actor."""
+    # Nothing is searched behind the last closing tag: openings there would each scan to the end.
+    end = text.rfind("</system-reminder>")
+    if end < 0:
+        return text
+    end += len("</system-reminder>")
+    return _REMINDER.sub("", text[:end]) + text[end:]
 
 
 def cut_tokens(text: str, limit: int | None, count: Callable[[str], int]) -> str:
