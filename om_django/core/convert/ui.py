@@ -235,7 +235,7 @@ def _tool(data: dict[str, Any], where: str) -> tuple[ToolCallPart, ToolResultPar
     result = _tool_result(data, state, call_id, name, where)
     if result is None:
         known -= set(_RESULT_FIELDS)
-        if state != "input-available":
+        if state != "input-available" or "input" in marks:
             marks["state"] = state
     elif state == "output-available":
         known.add("output")
@@ -331,7 +331,7 @@ def _fold(
 
 
 def _wire_part(
-    part: Part, place: tuple[int, int], messages: Sequence[Message], pairs: Pairs
+    part: Part, place: Place, messages: Sequence[Message], pairs: Pairs
 ) -> dict[str, Any] | None:
     """Return a part of the UI, ``None`` when the UI has none for it or shows it with its call."""
     if isinstance(part, OtherPart):
@@ -354,36 +354,35 @@ def _wire_part(
         return {"type": part.type, "text": part.text, **rest}
     default = "image/*" if isinstance(part, ImagePart) else "application/octet-stream"
     media_type = part.media_type or default
-    url = part.url
-    if url is None:
-        data = part.data
-        url = f"{_FILE_ID}{part.file_id}" if data is None else data_url(media_type, data)
+    data = part.data
+    held = f"{_FILE_ID}{part.file_id}" if data is None else data_url(media_type, data)
     named = {} if part.filename is None else {"filename": part.filename}
-    return {"type": "file", "mediaType": media_type, "url": url, **named, **rest}
+    return {"type": "file", "mediaType": media_type, "url": part.url or held, **named, **rest}
 
 
 def _wire_tool(call: ToolCallPart, result: ToolResultPart | None) -> dict[str, Any]:
     rest = noted(call.extra, NAME)
-    state = rest.pop("state", "input-available")
+    waited = rest.pop("state", None)
     body: dict[str, Any] = {"type": f"tool-{call.tool_name}", "toolCallId": call.tool_call_id}
     if rest.get("type") == "dynamic-tool":
         body["toolName"] = call.tool_name
     args = call.raw_args if call.args is None else call.args
     given = rest.pop("input", {} if args is None else args)
+    if given == _ABSENT and waited and result is not None:
+        # only a call that still waits may lack its input
+        given = call.args or {}
     if given != _ABSENT or call.args == _ABSENT:
         body["input"] = given
-    if result is not None:
-        own = noted(result.extra, NAME)
-        state = own.pop("state", _STATES[result.outcome])
-        rest.update(_answer(result, own, rest.get("approval")))
-    return {**body, "state": state, **rest}
+    answer = {} if result is None else _answer(result, rest.get("approval"))
+    return {**body, "state": waited or "input-available", **rest, **answer}
 
 
-def _answer(result: ToolResultPart, own: dict[str, Any], approval: Any) -> dict[str, Any]:
+def _answer(result: ToolResultPart, approval: Any) -> dict[str, Any]:
     """Return what a result adds to the part of its call."""
+    own = noted(result.extra, NAME)
     asked = isinstance(approval, Mapping)
     text = "" if result.result is None else result.result_text()
-    added = without(own, ("output",))
+    added = {"state": _STATES[result.outcome], **without(own, ("output",))}
     if result.outcome == "denied":
         if not asked or approval.get("approved") is not False:
             reason = {"reason": text} if text else {}
