@@ -60,11 +60,15 @@ def image_tokens(part: MediaPart, provider: str = "", model: str = "") -> int:
     return _openai_image(part, name, size, byte_size(part))
 
 
+UNKNOWN_PDF_TOKENS = 4_000
+
+
 def file_tokens(
     part: FilePart, count: Callable[[str], int], provider: str = "", model: str = ""
 ) -> int:
     """Return the tokens of a file by its bytes; without a size, those of its description.
 
+    A PDF of unknown size counts as one of about a dozen pages: nearer to the truth than its name.
     ``count`` counts text. A file that is a picture counts as one (reference formulas).
     """
     if is_image(part):
@@ -72,6 +76,9 @@ def file_tokens(
     size = byte_size(part)
     media_type = media_type_of(part)
     if size is None:
+        name = (_filename(part) or "").lower()
+        if media_type == "application/pdf" or (media_type is None and name.endswith(".pdf")):
+            return UNKNOWN_PDF_TOKENS
         description = {"type": part.type, "mimeType": media_type, "filename": _filename(part)}
         return count(dump_json(description))
     if media_type == "application/pdf":

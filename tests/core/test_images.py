@@ -250,12 +250,12 @@ def test_file_without_size_counts_its_description() -> None:
         seen.append(text)
         return 7
 
-    part = FilePart(url="https://e.com/x/r%C3%A9port.pdf?sig=1", media_type="application/pdf")
+    part = FilePart(url="https://e.com/x/r%C3%A9port.csv?sig=1", media_type="text/csv")
     assert file_tokens(part, count) == 7
     assert file_tokens(FilePart(file_id="file-1"), count) == 7
     assert file_tokens(FilePart(data="storage://bucket/key/object"), count) == 7
     assert seen == [
-        '{"type":"file","mimeType":"application/pdf","filename":"réport.pdf"}',
+        '{"type":"file","mimeType":"text/csv","filename":"réport.csv"}',
         '{"type":"file","mimeType":null,"filename":null}',
         '{"type":"file","mimeType":null,"filename":null}',
     ]
@@ -277,6 +277,18 @@ def test_file_without_size_counts_its_description() -> None:
 )
 def test_is_image(part: FilePart, expected: bool) -> None:
     assert is_image(part) is expected
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        FilePart(url="https://e.com/a", media_type="application/pdf"),
+        FilePart(url="https://e.com/Report.PDF?x=1"),
+        FilePart(file_id="file-1", filename="a.pdf"),
+    ],
+)
+def test_a_pdf_of_unknown_size_counts_in_thousands(part: FilePart) -> None:
+    assert file_tokens(part, len) == 4_000
 
 
 def test_image_like_file_counts_as_image() -> None:
