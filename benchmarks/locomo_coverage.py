@@ -188,6 +188,7 @@ def covered(messages: Sequence[Message], context: Context) -> set[str]:
         text = re.sub(r"^(?:User asked|User|Assistant): ", "", text)
         # The model joins statements with semicolons: each of them is judged on its own.
         for part in text.split("; "):
+            part = re.sub(r"^\(\d\d:\d\d\) ", "", part)
             stems = set(w.content(w.words(part)))
             if stems:
                 by_day[line.day].append(stems)
@@ -277,9 +278,8 @@ def share(tally: Tally, metric: str, category: int = 0) -> float:
 def report(files: Sequence[Path], count: Callable[[str], int]) -> None:
     print("# LoCoMo coverage of the rule-based model\n")
     print("Share of questions, ours / the newest messages of the same size. ANY, ALL: evidence in")
-    print(
-        "the context; words: the answer's words in the context. * rules were tuned on this file.\n"
-    )
+    print("the context; words: the answer's words in the context. M+R: ANY of the newest messages")
+    print("that fill both limits, the largest context M and R allow. * rules were the rules were tuned on that file.\n")
     print(
         "| M/R | file | tokens | log | window | compr. | obs | refl (calls) | s | ANY | x | ALL "
         "| words | M+R |"

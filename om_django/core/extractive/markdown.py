@@ -8,8 +8,10 @@ from collections.abc import Iterator
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
 _RULE_ROW = re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$")
 _LINE_START = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,2}[.)]\s+)+")
-_STRONG = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
-_EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,80})(?<=\S)\*(?![\w*])")
+# Of whole words only: "x**2" and "a * b" are no emphasis.
+_EMPHASIS = re.compile(
+    r"(?<![\w*])(?P<mark>\*{1,3})(?=[^\s*])(?P<text>[^*\n]{1,400})(?<=\S)(?P=mark)(?![\w*])"
+)
 _LINK = re.compile(r"!?\[([^\]\n]{1,200})\]\((?:https?://|/|#)[^)\s]{0,500}\)")
 _MARKS = re.compile(r"[*_#>|`~\[]|^\s*[-+•\d]", re.MULTILINE)
 
@@ -47,12 +49,12 @@ def _line(line: str) -> str:
         line = ", ".join(filter(None, (cell.strip() for cell in line.split("|"))))
     line = _LINE_START.sub("", line)
     line = _LINK.sub(r"\1", line)
-    return _EMPHASIS.sub(r"\1", _STRONG.sub("", line))
+    return _EMPHASIS.sub(r"\g<text>", line)
 
 
 def _code(lines: list[str]) -> str:
     lines = [" ".join(line.split()) for line in lines if line.strip()]
     if not lines:
         return ""
-    more = f" (and {len(lines) - 1} more lines of code)" if len(lines) > 1 else ""
+    more = f" (+{len(lines) - 1} lines of code)" if len(lines) > 1 else ""
     return f"`{lines[0][:160]}`{more}"

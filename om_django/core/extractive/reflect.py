@@ -29,6 +29,7 @@ HEADING_TOKENS = 9
 _BONUS = {HIGH: 1.3, DONE: 1.3, MEDIUM: 0.2, LOW: -0.8, "": 0.0}
 _SPEAKER = re.compile(r"^(?P<speaker>User asked|User|Assistant): ")
 _MEANT = re.compile(r"\s*(?P<meant>\((?:meaning|estimated) [^()]{3,60}\))\s*\.?\s*$", re.IGNORECASE)
+_STAMP = re.compile(r"\((?P<time>\d\d:\d\d)\) ")
 _THREAD_TAG = re.compile(r"^(?:<|&lt;)\s?/?\s?thread\b", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[*\-•]|\d{1,3}[.)])\s")
 
@@ -42,14 +43,17 @@ class Atom:
     text: str
     score: float
     tokens: float
+    time: str = ""
 
 
 @dataclass(slots=True)
 class Group:
-    """What becomes one line: a line of the log, or several old ones of one day and kind."""
+    """What becomes one line: a line of the log, or several old ones of one day and kind.
+
+    The time of the first statement stands in front, a later one before the statement it belongs to.
+    """
 
     day: date | None
-    time: str
     mark: str
     speaker: str
     meant: str
@@ -62,8 +66,14 @@ class Group:
     def line(self) -> str:
         if self.raw:
             return self.raw
-        text = "; ".join(a.text for a in sorted(self.kept, key=lambda a: a.order))
-        head = " ".join(filter(None, (self.mark, f"({self.time})" if self.time else "")))
+        kept = sorted(self.kept, key=lambda a: a.order)
+        time = kept[0].time
+        head = f"{self.mark} ({time})" if time else self.mark
+        parts: list[str] = []
+        for atom in kept:
+            parts.append(atom.text if atom.time == time else f"({atom.time}) {atom.text}")
+            time = atom.time
+        text = "; ".join(parts)
         text = f"{self.speaker}: {text}" if self.speaker else text
         return " ".join(filter(None, ("*", head, text, self.meant)))
 
@@ -120,8 +130,11 @@ def _plan(log: str, level: int) -> tuple[list[Group], list[Atom]]:
             continue
         speaker, text, meant = _taken_apart(line.text)
         mark = line.mark or MEDIUM
-        parts: list[tuple[str, float]] = []
+        parts: list[tuple[str, float, str]] = []
+        time = line.time
         for part in _atoms_of(text, ATOM_CHARS[level]):
+            if time and (stamp := _STAMP.match(part)):
+                time, part = stamp["time"], part[stamp.end() :]
             tokens = w.words(part)
             stems = w.content(tokens)
             facts = [t for t in tokens if t[:1].isdigit()]
@@ -131,24 +144,24 @@ def _plan(log: str, level: int) -> tuple[list[Group], list[Atom]]:
                 continue
             known.add(stems)
             seen.add(part)
-            parts.append((part, _score(judge, part, speaker, mark, bool(meant), age)))
+            parts.append((part, _score(judge, part, speaker, mark, bool(meant), age), time))
         if not parts:
             continue
         day = line.day or (groups[-1].day if groups else None)
-        key = (day, speaker, mark, meant)
+        key = (day, bool(time), speaker, mark, meant)
         index = joined.get(key, -1) if number < old and line.mark and speaker else -1
-        size = sum(len(part) for part, _ in parts)
+        size = sum(len(part) for part, _, _ in parts)
         if index < 0 or groups[index].chars + size > GROUP_CHARS:
             index = len(groups)
-            groups.append(Group(day, line.time, mark, speaker, meant))
+            groups.append(Group(day, mark, speaker, meant))
             groups[index].frame += DATE_TOKENS if meant else 0
             if number < old and speaker:
                 joined[key] = index
         groups[index].chars += size
         parent = index
         atoms += [
-            Atom(len(atoms) + i, index, part, score, _tokens(part))
-            for i, (part, score) in enumerate(parts)
+            Atom(len(atoms) + i, index, part, score, _tokens(part), time)
+            for i, (part, score, time) in enumerate(parts)
         ]
     return groups, atoms
 
@@ -170,7 +183,7 @@ def _child(
     seen.add(raw)
     score = 0.8 * _score(judge, line.text, "", line.mark or LOW, line.meant is not None, 0.5)
     index = len(groups)
-    groups.append(Group(groups[parent].day, "", "", "", "", raw, parent, frame=2.0))
+    groups.append(Group(groups[parent].day, "", "", "", raw, parent, frame=2.0))
     atoms.append(Atom(len(atoms), index, raw, score, _tokens(raw)))
 
 
@@ -258,15 +271,16 @@ def _least(
     tops = [a for a in atoms if groups[a.group].parent is None]
     best = max(tops or atoms, key=lambda a: a.score)
     group = groups[best.group]
-    line = f"* {group.mark or MEDIUM} {best.text.strip()}"
+    line = ""
     for limit in (200, 120, 80, 50, 30, 16):
-        line = f"* {group.mark or MEDIUM} {sentences.clip(best.text.strip(), limit)}"
-        stamped = Group(group.day, group.time, group.mark or MEDIUM, group.speaker, group.meant)
-        stamped.kept = [Atom(0, 0, sentences.clip(best.text.strip(), limit), 0.0, 0.0)]
+        text = sentences.clip(best.text.strip(), limit)
+        line = escape_tags(f"* {group.mark or MEDIUM} {text}")
+        stamped = Group(group.day, group.mark or MEDIUM, group.speaker, group.meant)
+        stamped.kept = [Atom(0, 0, text, 0.0, 0.0, best.time)]
         full = escape_tags(stamped.line())
         if group.day is not None:
             full = f"Date: {format_day(group.day)}\n{full}"
-        for text in (full, escape_tags(line)):
-            if count(text) < target:
-                return text
-    return escape_tags(line)
+        for candidate in (full, line):
+            if count(candidate) < target:
+                return candidate
+    return line

@@ -84,7 +84,7 @@ _STANDING = re.compile(
 )
 _IDENTITY = re.compile(
     r"\b(?i:i'm|i am|my name is|my name's|call me) [A-Z][a-z]{2,}|\b(?i:i live in"
-    r"|i work (?:as|at|for)|i(?:'m| am) (?:a|an|\d\d)\b"
+    r"|i work (?:as|at|for)|i(?:'m| am) (?:an?\b(?! (?:bit|little|lot|huge|big|fan))|\d\d)"
     r"|my (?:husband|wife|partner|son|daughter|boss|team) (?:is|are)\b)"
 )
 _BRACKET = re.compile(r"^\[[^\]]{1,400}\]$")
@@ -148,11 +148,11 @@ class Judge:
         if not first and _GENERAL.match(text):
             score -= 0.6
         if bag & w.HEALTH and first and not question:
-            score += 2.0
+            score += 3.5
         if role == "user" and is_standing(text):
-            score += 4.0
+            score += 5.0
         if role == "user" and _IDENTITY.search(text):
-            score += 2.0
+            score += 3.5
         if role == "assistant":
             score -= 0.2 if first and not second else 0.5
             if _ASSISTANT_TALK.match(text):

@@ -26,7 +26,7 @@ RECENT = 4
 # A name inside of a sentence, or what an article or a pronoun stands in front of.
 _SUBJECT = re.compile(
     r"(?:(?<=[^\W\d_] )|(?<=, ))(?P<name>[A-Z][\w'’-]{2,20}(?: [A-Z][\w'’-]{2,20})?)\b"
-    r"|\b(?:the|a|an|my|our|your|his|her|their|this|that|new) (?P<noun>[^\W\d_]{3,20})\b"
+    r"|\b(?i:the|a|an|my|our|your|his|her|their|this|that|new) (?P<noun>[^\W\d_]{3,20})\b"
 )
 NO_SUBJECT = w.STOP | w.CHATTY | w.NO_TITLE | w.NUMBERS_AND_UNITS
 _GOAL = re.compile(

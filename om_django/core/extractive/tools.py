@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..log import MEDIUM
@@ -12,7 +13,7 @@ from . import words as w
 from .score import Judged
 
 MAX_ARGS_CHARS = 90
-MAX_RESULT_CHARS = 150
+MAX_RESULT_CHARS = 120
 MAX_FIELDS = 6
 MAX_PARSED_CHARS = 20_000
 
@@ -28,20 +29,26 @@ class Exchanges:
             for call in message.tool_calls:
                 self._calls.setdefault(call.tool_call_id, call)
             self._answered.update(part.tool_call_id for part in message.tool_results)
+        self._left = Counter(
+            part.tool_name for message in messages for part in message.tool_results
+        )
 
     def of(self, message: Message) -> Iterator[tuple[str, Judged]]:
         """Yield the lines a message brings: results with their call, and calls left open."""
         for call in message.tool_calls:
             if call.tool_call_id not in self._answered and call.tool_call_id not in self._shown:
                 self._shown.add(call.tool_call_id)
-                yield _line(f"{_called(call.tool_name, call)}: no result yet", 2.6)
+                yield _line(f"{_called(call.tool_name, call)}: no result yet", 6.0)
         for result in message.tool_results:
             if result.tool_call_id not in self._shown:
                 self._shown.add(result.tool_call_id)
                 found = self._calls.get(result.tool_call_id)
                 name = result.tool_name or (found.tool_name if found else "")
                 said = {"ok": "", "error": "error: ", "denied": "denied: "}[result.outcome]
-                score = 5.0 if result.outcome == "ok" else 6.0
+                # Of many calls of one tool the last ones tell how things stand.
+                self._left[result.tool_name] -= 1
+                score = 9.0 if result.outcome == "ok" else 9.6
+                score *= 0.87 ** self._left[result.tool_name]
                 yield _line(f"{_called(name, found)}: {said}{_outcome(result, found)}", score)
 
 
@@ -108,6 +115,8 @@ def _brief(value: object, depth: int = 0) -> str:
     if isinstance(value, list | tuple):
         if depth > 1 or not value:
             return f"{len(value)} items"
+        if all(isinstance(entry, list) for entry in value):
+            return f"{len(value)} rows"
         shown = " / ".join(filter(None, (_brief(entry, depth + 1) for entry in value[:3])))
         return shown if len(value) <= 3 else f"{len(value)} items: {shown} / …"
     if isinstance(value, bool):
