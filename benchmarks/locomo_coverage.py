@@ -279,7 +279,8 @@ def report(files: Sequence[Path], count: Callable[[str], int]) -> None:
     print("# LoCoMo coverage of the rule-based model\n")
     print("Share of questions, ours / the newest messages of the same size. ANY, ALL: evidence in")
     print("the context; words: the answer's words in the context. M+R: ANY of the newest messages")
-    print("that fill both limits, the largest context M and R allow. * the rules were tuned on this file.\n")
+    print("that fill both limits, the largest context M and R allow.")
+    print("* marks the files that the rules were tuned on.\n")
     print(
         "| M/R | file | tokens | log | window | compr. | obs | refl (calls) | s | ANY | x | ALL "
         "| words | M+R |"
