@@ -9,13 +9,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .llm.fallback import ModelWithRetries
+    from .llm.tiers import ModelByInputTokens
     from .observational import ObservationalMemory, memories, memory
     from .turn import Step, Turn
 
 __version__ = "0.1.0"
-__all__ = ["ObservationalMemory", "Step", "Turn", "__version__", "memories", "memory"]
+__all__ = [
+    "ModelByInputTokens",
+    "ModelWithRetries",
+    "ObservationalMemory",
+    "Step",
+    "Turn",
+    "__version__",
+    "memories",
+    "memory",
+]
 
 _HOME = {
+    "ModelByInputTokens": "llm.tiers",
+    "ModelWithRetries": "llm.fallback",
     "ObservationalMemory": "observational",
     "memories": "observational",
     "memory": "observational",

@@ -10,7 +10,7 @@ import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from .text import JSON
 
@@ -40,12 +40,16 @@ class ModelSettings:
 class ObservationConfig:
     """When and how messages become observations. Sizes are in tokens."""
 
-    #: What observes: ``provider/model``, an object with ``generate``, or ``None`` (see ``model``).
+    #: What observes: ``provider/model``, an object with ``generate``, ``ModelByInputTokens``, a
+    #: list to fall back along, or ``None`` (see ``model``).
     model: Any = None
     #: Added to the Observer's system prompt.
     instruction: str = ""
     #: The Observer proposes a title for the thread.
     thread_title: bool = False
+    #: Attachments sent to the Observer beside their placeholders: all, none, by the model's
+    #: abilities (``auto``), or those of these media types.
+    observe_attachments: bool | Literal["auto"] | tuple[str, ...] = True
     #: Unobserved messages from which on they are observed.
     message_tokens: int = 30_000
     #: Earlier observations shown to the Observer: newest and important first; ``None`` all, 0 none.
@@ -65,7 +69,7 @@ class ObservationConfig:
 class ReflectionConfig:
     """When and how the log is rewritten. Sizes are in tokens."""
 
-    #: What reflects: ``provider/model``, an object with ``generate``, or ``None`` (see ``model``).
+    #: What reflects, see ``observation.model``.
     model: Any = None
     #: Added to the Reflector's system prompt.
     instruction: str = ""
@@ -108,11 +112,17 @@ class MemoryConfig:
 
     @property
     def observer_settings(self) -> ModelSettings:
-        return _with_default_output(self.observation.model_settings, self._default_selection)
+        return _with_default_output(
+            self.observation.model_settings,
+            self._default_selection or _by_size(self.observer_model),
+        )
 
     @property
     def reflector_settings(self) -> ModelSettings:
-        return _with_default_output(self.reflection.model_settings, self._default_selection)
+        return _with_default_output(
+            self.reflection.model_settings,
+            self._default_selection or _by_size(self.reflector_model),
+        )
 
     @property
     def _default_selection(self) -> bool:
@@ -131,6 +141,10 @@ class MemoryConfig:
 def _first(*models: Any) -> Any:
     model = next((m for m in models if m is not None), DEFAULT_MODEL)
     return DEFAULT_MODEL if model == "default" else model
+
+
+def _by_size(model: Any) -> bool:
+    return callable(getattr(model, "get_thresholds", None))
 
 
 def _with_default_output(settings: ModelSettings, default_selection: bool) -> ModelSettings:
@@ -244,11 +258,28 @@ def _temperature(value: Any) -> str:
 
 
 def _model(value: Any) -> str:
-    if value is None or value == "default" or callable(getattr(value, "generate", None)):
+    if isinstance(value, str):
+        good = value == "default" or "/" in value.strip("/")
+    elif isinstance(value, list | tuple):
+        good = bool(value) and not any(_model(getattr(item, "model", item)) for item in value)
+    else:
+        good = value is None or any(
+            callable(getattr(value, name, None)) for name in ("generate", "get_thresholds")
+        )
+    if good:
         return ""
-    if isinstance(value, str) and "/" in value.strip("/"):
+    return (
+        "must be 'provider/model', 'default', an object with generate(), ModelByInputTokens, or a "
+        "list of models to fall back along"
+    )
+
+
+def _attachments(value: Any) -> str:
+    if isinstance(value, bool) or value == "auto":
         return ""
-    return "must be 'provider/model', 'default' or an object with generate()"
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return ""
+    return "must be True, False, 'auto' or a list of media types such as 'image/*'"
 
 
 def _zone(value: Any) -> str:
@@ -278,6 +309,7 @@ _RULES: dict[str, Rule] = {
     "blocking_timeout": _seconds,
     "instruction": _text,
     "thread_title": _boolean,
+    "observe_attachments": _attachments,
     "message_tokens": _positive_int,
     "observation_tokens": _positive_int,
     "previous_observer_tokens": _budget,
@@ -290,4 +322,6 @@ _RULES: dict[str, Rule] = {
 
 
 def _normal(name: str, value: Any) -> Any:
-    return None if name == "previous_observer_tokens" and value is False else value
+    if name == "previous_observer_tokens" and value is False:
+        return None
+    return tuple(value) if isinstance(value, list) and name == "observe_attachments" else value

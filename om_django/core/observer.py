@@ -8,6 +8,7 @@ from datetime import UTC, tzinfo
 
 from . import prompts
 from .answers import Answer, parse_answer
+from .images import is_image, media_type_of
 from .log import escape_tags, truncate
 from .messages import FilePart, ImagePart, Message
 from .transcript import Limits, build_transcript
@@ -26,6 +27,7 @@ class ObserverInput:
     ``sections`` are the inline sections asked for, instructions by slug; ``prior`` their present
     values. ``level`` rises with every attempt and ``reason`` says why the last one failed.
     ``text_limit`` cuts each text to so many tokens, for a message larger than the model's window.
+    ``attachments`` says which are sent beside their placeholders, see :func:`forwarded`.
     """
 
     messages: tuple[Message, ...]
@@ -39,6 +41,7 @@ class ObserverInput:
     level: int = 0
     reason: str = ""
     text_limit: int | None = None
+    attachments: bool | tuple[str, ...] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +82,25 @@ def build_observer_prompt(task: ObserverInput, count: Callable[[str], int]) -> P
     return Prompt(
         system="\n".join(part for part in system if part),
         prompt="\n\n".join(blocks),
-        attachments=tuple(transcript.attachments),
+        attachments=tuple(
+            part for part in transcript.attachments if forwarded(part, task.attachments)
+        ),
     )
+
+
+def forwarded(part: ImagePart | FilePart, allowed: bool | tuple[str, ...]) -> bool:
+    """Tell whether an attachment is sent along: all, none, or those of some media types.
+
+    A media type may be exact, ``image/*`` or ``*``; case does not matter. A picture of unknown type
+    matches ``image/*``. Source: reference.
+    """
+    if isinstance(allowed, bool):
+        return allowed
+    unknown = "image/*" if is_image(part) else "application/octet-stream"
+    media_type = media_type_of(part) or unknown
+    family = media_type.partition("/")[0] + "/*"
+    wanted = {item.strip().lower() for item in allowed}
+    return not wanted.isdisjoint({media_type, family, "*", "*/*"})
 
 
 def parse_observer_answer(raw: str, task: ObserverInput, *, cut: bool = False) -> Answer:

@@ -23,7 +23,14 @@ from om_django.core.observer import (
 from om_django.core.planner import count_window
 from om_django.core.text import JSON, clean_text
 from om_django.exceptions import ObservationFailed
-from om_django.llm.base import ContextTooLong, Model, ModelError, ModelRequest, ModelResponse
+from om_django.llm.base import (
+    ContextTooLong,
+    Model,
+    ModelError,
+    ModelRequest,
+    ModelResponse,
+    PermanentModelError,
+)
 from om_django.models import (
     Cursor,
     Extraction,
@@ -117,6 +124,9 @@ def _best_answer(
 ) -> Flow[tuple[_Candidate, tuple[Message, ...]]]:
     """Ask until an answer is sound and short enough; else the shortest sound one."""
     task = observer_task(services, loaded, messages)
+    if services.config.observation.observe_attachments == "auto":
+        # A model that does not tell what it can read is sent everything.
+        task = replace(task, attachments=getattr(model, "supports_attachments", True))
     candidates: list[_Candidate] = []
     while task.level < ATTEMPTS:
         reply = yield from _call(services, run, model, task, deadline)
@@ -125,6 +135,10 @@ def _best_answer(
             run.operation.end_position = task.messages[-1].position
             run.operation.tokens_in = count_window(task.messages)
             candidates.clear()
+            continue
+        if isinstance(reply, PermanentModelError) and run.sent_attachments:
+            # One file of a kind that the provider refuses must not stop all observing.
+            task = replace(task, attachments=False)
             continue
         if isinstance(reply, ModelError):
             if candidates:
@@ -158,8 +172,10 @@ def observer_task(services: Services, loaded: Loaded, messages: Sequence[Message
     }
     if "thread-title" in sections and loaded.thread.title:
         prior["thread-title"] = loaded.thread.title
+    attachments = config.observation.observe_attachments
     return ObserverInput(
         messages=tuple(messages),
+        attachments=True if attachments == "auto" else attachments,
         previous=join_texts(loaded.log),
         previous_tokens=config.observation.previous_observer_tokens,
         sections=sections,
@@ -198,6 +214,7 @@ def _call(
         provider_options=services.config.observation.provider_options,
         task=task,
     )
+    run.sent_attachments = bool(prompt.attachments)
     return (yield from recorded_call(run, model, request, task.level, deadline))
 
 

@@ -59,6 +59,7 @@ class Run:
     token: uuid.UUID
     calls: list[ModelCall] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    sent_attachments: bool = False
 
     def note(self, call: ModelCall, usage: Usage) -> None:
         """Keep a call for the audit trail; it is saved with the operation's end."""

@@ -20,10 +20,10 @@ class Services:
     counter: TokenCounter
     now: Callable[[], datetime]
     zone: tzinfo
-    resolve: Callable[[Any], Model]
+    resolve: Callable[[Any, int], Model]
 
     def observer(self, input_tokens: int) -> Model:
-        return self.resolve(self.config.observer_model)
+        return self.resolve(self.config.observer_model, input_tokens)
 
     def reflector(self, input_tokens: int) -> Model:
-        return self.resolve(self.config.reflector_model)
+        return self.resolve(self.config.reflector_model, input_tokens)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from om_django.core.messages import Message, ToolCallPart
+from om_django.core.messages import FilePart, ImagePart, Message, TextPart, ToolCallPart
 from om_django.exceptions import ObservationFailed
 from om_django.llm.base import (
     ContextTooLong,
@@ -460,6 +460,59 @@ def test_the_observer_reads_the_day_in_the_users_zone(make_memory: Make) -> None
         )
     om.observe("t")
     assert "Date: Feb 3, 2026\nUser (23:30): I moved yesterday" in model.requests[0].prompt
+
+
+NOTES = FilePart(data="PGI+aGk8L2I+", media_type="text/html", filename="notes.html")
+PHOTO = ImagePart(url="https://example.com/a.png", media_type="image/png")
+PLAN = FilePart(url="https://example.com/floor.pdf", media_type="Application/PDF")
+
+
+@pytest.mark.parametrize(
+    ("setting", "sent"),
+    [
+        (True, [NOTES, PHOTO, PLAN]),
+        (False, []),
+        ([], []),
+        (["image/*"], [PHOTO]),
+        (["IMAGE/PNG", " application/pdf "], [PHOTO, PLAN]),
+        (["*"], [NOTES, PHOTO, PLAN]),
+        ("auto", [NOTES, PHOTO, PLAN]),
+    ],
+)
+def test_which_attachments_are_sent(make_memory: Make, setting: Any, sent: list[Any]) -> None:
+    model = ScriptedModel([observations("x")])
+    om = make_memory(model, observation={"observe_attachments": setting})
+    with om.turn("t") as turn:
+        turn.user([TextPart("see"), NOTES, PHOTO, PLAN])
+    om.observe("t")
+    assert list(model.requests[0].attachments) == sent
+    for placeholder in ("[File #1: notes.html]", "[Image #1: a.png]", "[File #2: floor.pdf]"):
+        assert placeholder in model.requests[0].prompt
+
+
+def test_auto_asks_what_the_model_can_read(make_memory: Make) -> None:
+    model = ScriptedModel([observations("x")])
+    model.supports_attachments = False  # type: ignore[attr-defined]
+    om = make_memory(model, observation={"observe_attachments": "auto"})
+    with om.turn("t") as turn:
+        turn.user([PHOTO])
+    om.observe("t")
+    assert model.requests[0].attachments == ()
+
+
+def test_a_file_that_the_provider_refuses_is_left_out(make_memory: Make) -> None:
+    def answer(request: ModelRequest) -> Any:
+        return PermanentModelError("400 text/html") if request.attachments else observations("x")
+
+    model = ScriptedModel(answer)
+    om = make_memory(model)
+    with om.turn("t") as turn:
+        turn.user([TextPart("see"), NOTES])
+    assert om.observe("t")
+    assert model.calls == 2
+    assert "[File #1: notes.html]" in model.requests[1].prompt
+    assert ModelCall.objects.get(number=1).error == "400 text/html"
+    assert observed_position() == 1
 
 
 def test_language_rule(make_memory: Make) -> None:
