@@ -18,10 +18,10 @@ from django.utils.module_loading import import_string
 from .conf import memory_settings
 from .core.config import MemoryConfig, parse_config
 from .core.tokens import TokenCounter, default_counter
-from .engine.services import Services
 from .llm.router import resolve_model
 
 if TYPE_CHECKING:
+    from .engine.services import Services
     from .models import ObservationGroup
     from .turn import Step, Turn
 
@@ -58,7 +58,10 @@ class ObservationalMemory:
     @property
     def services(self) -> Services:
         """What the engine works with. The default counter may change for a better one."""
+        from .engine.services import Services
+
         return Services(
+            memory=self.name,
             config=self.config,
             counter=self._counter or default_counter(),
             now=self._clock,

@@ -92,6 +92,8 @@ class MemoryConfig:
     model: Any = None
     observation: ObservationConfig = ObservationConfig()
     reflection: ReflectionConfig = ReflectionConfig()
+    #: Functions called around observing and reflecting, see :mod:`om_django.engine.hooks`.
+    hooks: Mapping[str, Any] = field(default_factory=dict)
     #: Language of the log, for example "English"; "" keeps that of the chat. Not in the reference.
     language: str = ""
     #: IANA name of the zone in which days and times are written; "" is Django's TIME_ZONE.
@@ -282,6 +284,25 @@ def _attachments(value: Any) -> str:
     return "must be True, False, 'auto' or a list of media types such as 'image/*'"
 
 
+HOOKS = (
+    "on_observation_start",
+    "on_observation_end",
+    "on_reflection_start",
+    "on_reflection_end",
+    "before_observation",
+    "after_observation",
+    "before_reflection",
+    "after_reflection",
+)
+
+
+def _hooks(value: Any) -> str:
+    if not isinstance(value, Mapping) or not all(map(callable, value.values())):
+        return f"must be a dict of functions: {', '.join(HOOKS)}"
+    unknown = next((name for name in value if name not in HOOKS), None)
+    return "" if unknown is None else f"has no hook {unknown!r}: use one of {', '.join(HOOKS)}"
+
+
 def _zone(value: Any) -> str:
     from zoneinfo import ZoneInfo
 
@@ -304,6 +325,7 @@ _NULLABLE = {"previous_observer_tokens", "temperature"}
 _RULES: dict[str, Rule] = {
     "enabled": _boolean,
     "model": _model,
+    "hooks": _hooks,
     "language": _text,
     "time_zone": _zone,
     "blocking_timeout": _seconds,

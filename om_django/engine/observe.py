@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from om_django.core.answers import Answer
+from om_django.core.answers import Answer, Verdict, tidy
 from om_django.core.convert.pairs import safe_cut
 from om_django.core.log import join_texts
 from om_django.core.messages import Message
@@ -46,6 +46,7 @@ from om_django.models import (
 
 from . import events, operations
 from .flow import Flow, ask
+from .hooks import HookFailed, Hooks
 from .services import Services
 from .store import Loaded, retry_locked
 
@@ -86,28 +87,48 @@ def observe(
         )
     except (operations.Busy, operations.Stale):
         return False
+    hooks = services.hooks("observation", loaded.thread, trigger)
+    hooks.started()
     model_name = ""
+    error: str | None = None
     try:
-        model = services.observer(count_window(messages))
+        given = hooks.before(messages)
+        model = services.observer(count_window(given))
         model_name = model.name
-        candidate, messages = yield from _best_answer(
-            services, loaded, run, model, messages, deadline
-        )
-    except GeneratorExit:
-        operations.fail(run, services.now(), "cancelled", model=model_name, cancelled=True)
-        raise
-    except (ModelError, ObservationFailed) as error:
-        operations.fail(run, services.now(), _describe(error), model=model_name)
-        raise ObservationFailed(_describe(error)) from error
-    try:
+        candidate, last = yield from _best_answer(services, loaded, run, model, given, deadline)
+        if last is not None:
+            messages = tuple(m for m in messages if m.position <= last.position)
+        candidate = _rewritten(services, hooks, candidate)
         retry_locked(lambda: _save(services, loaded, run, model, messages, candidate))
+    except GeneratorExit:
+        error = "cancelled"
+        operations.fail(run, services.now(), error, model=model_name, cancelled=True)
+        raise
+    except (ModelError, ObservationFailed, HookFailed) as failure:
+        error = _describe(failure)
+        operations.fail(run, services.now(), error, model=model_name)
+        raise ObservationFailed(error) from failure
     except operations.LeaseLost:
+        error = "the lease ran out"
         return False
-    except (operations.Stale, IntegrityError) as error:
+    except (operations.Stale, IntegrityError) as failure:
         # The constraints of the table refuse a stretch that somebody has observed already.
-        operations.fail(run, services.now(), _describe(error), model=model_name, cancelled=True)
+        error = _describe(failure)
+        operations.fail(run, services.now(), error, model=model_name, cancelled=True)
         return False
+    finally:
+        hooks.ended(run.usage, error)
     return True
+
+
+def _rewritten(services: Services, hooks: Hooks, candidate: _Candidate) -> _Candidate:
+    """Apply ``after_observation`` to what will be stored."""
+    before = candidate.answer.observations
+    after = hooks.rewrite("after", before) if before else before
+    if after == before:
+        return candidate
+    text = tidy(clean_text(after))
+    return _Candidate(replace(candidate.answer, observations=text), services.counter.count(text))
 
 
 def _describe(error: Exception) -> str:
@@ -121,17 +142,25 @@ def _best_answer(
     model: Model,
     messages: Sequence[Message],
     deadline: float,
-) -> Flow[tuple[_Candidate, tuple[Message, ...]]]:
-    """Ask until an answer is sound and short enough; else the shortest sound one."""
+) -> Flow[tuple[_Candidate, Message | None]]:
+    """Ask until an answer is sound and short enough; else take the shortest sound one.
+
+    Returns with it the last message it is about, if these are not all. Without a message (a hook
+    has taken them out) there is nothing to ask and nothing to note.
+    """
+    if not messages:
+        return _Candidate(Answer(Verdict.NOTHING), 0), None
     task = observer_task(services, loaded, messages)
     if services.config.observation.observe_attachments == "auto":
         # A model that does not tell what it can read is sent everything.
         task = replace(task, attachments=getattr(model, "supports_attachments", True))
     candidates: list[_Candidate] = []
+    last: Message | None = None
     while task.level < ATTEMPTS:
         reply = yield from _call(services, run, model, task, deadline)
         if isinstance(reply, ContextTooLong) and (smaller := _smaller(task)) is not None:
             task = smaller
+            last = task.messages[-1] if len(task.messages) < len(messages) else None
             run.operation.end_position = task.messages[-1].position
             run.operation.tokens_in = count_window(task.messages)
             candidates.clear()
@@ -155,7 +184,7 @@ def _best_answer(
         )
     if not candidates:
         raise ObservationFailed(f"no usable observation: {task.reason}")
-    return min(candidates, key=lambda candidate: candidate.tokens), task.messages
+    return min(candidates, key=lambda candidate: candidate.tokens), last
 
 
 def observer_task(services: Services, loaded: Loaded, messages: Sequence[Message]) -> ObserverInput:

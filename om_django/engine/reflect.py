@@ -9,6 +9,7 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import Sum
 
+from om_django.core.answers import tidy
 from om_django.core.log import join_texts
 from om_django.core.observer import BUILT_IN_SECTIONS
 from om_django.core.provenance import Piece, split_by_source
@@ -21,6 +22,7 @@ from om_django.core.reflector import (
     levels,
     parse_reflector_answer,
 )
+from om_django.core.text import clean_text
 from om_django.exceptions import ReflectionFailed
 from om_django.llm.base import Model, ModelError, ModelRequest, ModelResponse
 from om_django.models import (
@@ -35,6 +37,7 @@ from om_django.models import (
 
 from . import events, operations
 from .flow import Flow
+from .hooks import HookFailed, Hooks
 from .observe import merge_values, recorded_call, save_extractions
 from .services import Services
 from .store import Loaded, retry_locked
@@ -78,31 +81,55 @@ def reflect(
         return False
     threshold = services.config.reflection.observation_tokens
     grown_by = round(threshold * GROWTH)
+    hooks = services.hooks("reflection", loaded.thread, trigger)
+    hooks.started()
     model_name = ""
+    failed: str | None = None
     try:
+        log = hooks.rewrite("before", log)
         model = services.reflector(tokens)
         model_name = model.name
         level = _start_level(model_name) if start_level is None else start_level
         task = _task(services, loaded, log, tokens, level, extra_request)
         attempt = yield from _ladder(services, run, model, task, deadline)
-    except GeneratorExit:
-        operations.fail(run, services.now(), "cancelled", model=model_name, cancelled=True)
-        raise
-    except ModelError as error:
-        message = str(error) or type(error).__name__
-        operations.fail(run, services.now(), message, model=model_name)
-        raise ReflectionFailed(message) from error
-    except ReflectionFailed as error:
-        operations.fail(run, services.now(), str(error), model=model_name, grown_by=grown_by)
-        raise
-    try:
+        attempt = _rewritten(services, hooks, attempt)
         retry_locked(lambda: _save(services, loaded, run, model, groups, attempt, grown_by))
+    except GeneratorExit:
+        failed = "cancelled"
+        operations.fail(run, services.now(), failed, model=model_name, cancelled=True)
+        raise
+    except (ModelError, HookFailed) as error:
+        failed = str(error) or type(error).__name__
+        operations.fail(run, services.now(), failed, model=model_name)
+        raise ReflectionFailed(failed) from error
+    except ReflectionFailed as error:
+        failed = str(error)
+        operations.fail(run, services.now(), failed, model=model_name, grown_by=grown_by)
+        raise
     except operations.LeaseLost:
+        failed = "the lease ran out"
         return False
     except operations.Stale as error:
-        operations.fail(run, services.now(), str(error), model=model_name, cancelled=True)
+        failed = str(error)
+        operations.fail(run, services.now(), failed, model=model_name, cancelled=True)
         return False
+    finally:
+        hooks.ended(run.usage, failed)
     return True
+
+
+def _rewritten(services: Services, hooks: Hooks, attempt: Attempt) -> Attempt:
+    """Apply ``after_reflection`` to what will be stored."""
+    before = attempt.answer.observations
+    after = hooks.rewrite("after", before)
+    if after == before:
+        return attempt
+    text = tidy(clean_text(after))
+    if not text:
+        # The whole memory hangs on this text.
+        raise HookFailed("after_reflection left nothing of the log")
+    answer = replace(attempt.answer, observations=text)
+    return replace(attempt, answer=answer, tokens=services.counter.count(text))
 
 
 def _start_level(model_name: str) -> int:
